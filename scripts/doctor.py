@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What this host has and lacks for honest figures, and what to do about it. Reads, and changes nothing.
 
-  scripts/doctor [--log_dir DIR[,DIR...]] [--ram_dir DIR] [--table_bytes 10G]
+  scripts/doctor [--log_dir DIR[,DIR...]] [--ram_dir DIR] [--table_bytes 10G] [--masters N [--page_stores N]]
 
 A line each: ok, or what distorts figures here and the fix. Exit status 0, also with findings: a laptop is a host too.
 """
@@ -12,6 +12,7 @@ import ctypes
 import glob
 import os
 import resource
+import socket
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -21,6 +22,11 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IO_URING_SETUP = 425  # x86-64
 KEEP_SIZE, PUNCH_HOLE = 1, 2  # modes of fallocate
 RAM_DISK_BYTES = 2400 << 20  # scale laptop of experiments/scales.yaml: a run's logs and a tenth
+LOG_STORES = 3  # kLogStores of multi_master/log/log_messages.h
+MASTERS_MAX = 16  # kMastersMax of multi_master/names.h
+PAGE_STORES_MAX = 4  # of PAGE_STORES in system/command_line/switches.cpp
+FRAME_BYTES = 8192 * 16384  # BUFFER_PAGES of each master, by default
+OWN_DESCRIPTORS = 32  # of a process of a cluster, whatever the number of the others: standard streams, event loop
 
 
 def read(path: str) -> str:
@@ -206,11 +212,78 @@ def check_ram_disk(found: Findings, directory: str) -> None:
               "--ram_dir (in a container: --shm-size=4g)")
 
 
+def links_of(masters: int, page_stores: int) -> int:
+    """TCP connections of a cluster at most: of masters with all (strict reads), of Page Stores with Log Stores."""
+    servers = 1 + LOG_STORES + page_stores
+    return masters * servers + masters * (masters - 1) // 2 + page_stores * LOG_STORES
+
+
+def takes_loopback() -> bool:
+    """Whether a process can listen on 127.0.0.1, at a port that the kernel chooses."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+        return True
+    except OSError:
+        return False
+
+
+def free_ports() -> int:
+    """Of those that the kernel chooses from: neither reserved nor the local port of a TCP socket."""
+    bounds = read("/proc/sys/net/ipv4/ip_local_port_range").split()
+    if len(bounds) != 2:
+        return 0
+    ports = set(range(int(bounds[0]), int(bounds[1]) + 1))
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        ports -= {int(line.split()[1].rsplit(":", 1)[1], 16) for line in read(table).splitlines()[1:]}
+    for part in read("/proc/sys/net/ipv4/ip_local_reserved_ports").split(","):
+        if part:
+            first, _, last = part.partition("-")
+            ports -= set(range(int(first), int(last or first) + 1))
+    return len(ports)
+
+
+def check_cluster(found: Findings, masters: int, page_stores: int, table_bytes: int) -> None:
+    """All processes of a cluster run on this host."""
+    processes = masters + 1 + LOG_STORES + page_stores
+    loopback = takes_loopback()
+    found.add(loopback, "127.0.0.1", "yes" if loopback else "refused",
+              "processes of a cluster listen there: ip link set lo up, or a container profile that allows sockets")
+    ports, needed = free_ports(), processes + links_of(masters, page_stores)
+    found.add(ports >= needed, "free ports", str(ports),
+              f"{masters} masters take {needed}: sysctl net.ipv4.ip_local_port_range='32768 60999'")
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    # A Log Store has the most: the parent's channels to processes that were forked before it, a link to each process
+    # that reads or writes logs, and two files for each log. With 16 masters it had 63.
+    files = OWN_DESCRIPTORS + 3 * processes
+    enough = limit == resource.RLIM_INFINITY or limit >= files
+    found.add(enough, "open files", "unlimited" if limit == resource.RLIM_INFINITY else str(limit),
+              f"a process of this cluster may have {files}: ulimit -n {files}")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    # The rows, the initial pages made from them, and the versions that each Page Store has beside these.
+    wanted = masters * FRAME_BYTES + (2 + page_stores) * table_bytes
+    found.add(memory >= wanted, "memory of a cluster", f"{memory / (1 << 30):.1f} GiB",
+              f"{masters} masters and {page_stores} Page Stores want {wanted / (1 << 30):.1f}: fewer of them, smaller "
+              "BUFFER_PAGES or tables")
+
+
+def counted(most: int):
+    """A type for argparse: 1 to `most`."""
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not between 1 and {most}")
+        return int(text)
+    return parse
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="doctor", description=__doc__.splitlines()[0])
     parser.add_argument("--log_dir", default=os.path.join(REPOSITORY, "logs"), help="as of the runs (default: logs)")
     parser.add_argument("--ram_dir", default="/dev/shm", help="as of scripts/exp (default: %(default)s)")
     parser.add_argument("--table_bytes", type=host.parse_bytes, default="1G", help="of the largest table (default: 1G)")
+    parser.add_argument("--masters", type=counted(MASTERS_MAX), help="examine what a cluster of so many needs, too")
+    parser.add_argument("--page_stores", type=counted(PAGE_STORES_MAX), default=2, help="of the cluster (default: 2)")
     arguments = parser.parse_args()
     found = Findings()
     check_processor(found)
@@ -219,6 +292,8 @@ def main() -> int:
     check_persistent_memory(found)
     check_devices(found, arguments.log_dir.split(","), arguments.table_bytes)
     check_ram_disk(found, arguments.ram_dir)
+    if arguments.masters:
+        check_cluster(found, arguments.masters, arguments.page_stores, arguments.table_bytes)
     found.show()
     return 0
 

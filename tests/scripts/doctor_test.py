@@ -129,6 +129,72 @@ class DoctorTest(unittest.TestCase):
         with mock.patch.object(doctor, "has_io_uring", return_value=False):
             self.assertIn("pwrite is used instead", said_by(lambda found: doctor.check_devices(found, ["."])))
 
+    def cluster_said(self, masters, *, files=None, limit=1 << 20, memory=1 << 40, loopback=True):
+        files = files or {"/proc/sys/net/ipv4/ip_local_port_range": "32768\t60999"}
+        with mock.patch.object(doctor, "read", lambda path: files.get(path, "")), \
+                mock.patch.object(doctor.resource, "getrlimit", return_value=(limit, limit)), \
+                mock.patch.object(doctor.os, "sysconf", lambda name: memory if name == "SC_PHYS_PAGES" else 1), \
+                mock.patch.object(doctor, "takes_loopback", return_value=loopback):
+            return said_by(lambda found: doctor.check_cluster(found, masters, 2, 1 << 30))
+
+    def test_a_host_that_suffices_for_16_masters_has_no_notes(self):
+        self.assertTrue(self.cluster_said(16).endswith("4 ok, 0 to know of\n"))
+        self.assertIn("ok    free ports:              28232", self.cluster_said(16))
+
+    def test_ports_that_sockets_have_or_that_are_reserved_are_not_free(self):
+        head = "  sl  local_address rem_address\n"
+        files = {"/proc/sys/net/ipv4/ip_local_port_range": "40000 40034",
+                 "/proc/sys/net/ipv4/ip_local_reserved_ports": "40002-40003,40005,9"}
+        # 1 master: 7 processes, 6 + 6 links
+        self.assertIn("ok    free ports:              32", self.cluster_said(1, files=files))
+        files["/proc/net/tcp"] = head + "".join(
+            f"   {n}: 0100007F:{40006 + n:04X} 00000000:0000 0A\n" for n in range(13))
+        self.assertIn("ok    free ports:              19", self.cluster_said(1, files=files))
+        files["/proc/net/tcp6"] = head + f"   0: {'0' * 32}:{40000:04X} {'0' * 32}:0000 0A\n"
+        said = self.cluster_said(1, files=files)
+        self.assertRegex(said, r"note  free ports: +18\n +1 masters take 19: sysctl net.ipv4.ip_local_port_range")
+
+    def test_open_files_are_measured_against_the_processes(self):
+        self.assertIn("ok    open files:              98", self.cluster_said(16, limit=98))  # 32 + 3 * 22
+        self.assertIn("ulimit -n 98", self.cluster_said(16, limit=97))
+        self.assertIn("ok    open files:              97", self.cluster_said(15, limit=97))
+        self.assertIn("ok    open files:              unlimited",
+                      self.cluster_said(16, limit=doctor.resource.RLIM_INFINITY))
+
+    def test_memory_is_measured_against_buffers_and_page_stores(self):
+        enough = 16 * (128 << 20) + 4 * (1 << 30)  # 16 buffers; rows, initial pages, two Page Stores
+        self.assertIn("ok    memory of a cluster:", self.cluster_said(16, memory=enough))
+        self.assertRegex(self.cluster_said(16, memory=enough - 1), "16 masters and 2 Page Stores want 6.0")
+
+    def test_a_host_without_loopback_is_told(self):
+        self.assertIn("note  127.0.0.1:               refused", self.cluster_said(1, loopback=False))
+        with mock.patch.object(doctor.socket.socket, "bind", side_effect=OSError):
+            self.assertFalse(doctor.takes_loopback())
+        self.assertTrue(doctor.takes_loopback())
+
+    def test_numbers_of_clusters_are_those_of_the_engine(self):
+        for path, wanted in (
+                ("multi_master/log/log_messages.h", f"kLogStores = {doctor.LOG_STORES};"),
+                ("multi_master/names.h", f"kMastersMax = {doctor.MASTERS_MAX};"),
+                ("multi_master/names.h", "kPageBytes = 16 * 1024;"),
+                ("system/command_line/options.h", "buffer_pages = 8192;"),
+                ("system/command_line/switches.cpp", f"page_stores, 1, {doctor.PAGE_STORES_MAX},")):
+            with open(os.path.join(doctor.REPOSITORY, path), encoding="ascii") as file:
+                self.assertIn(wanted, file.read())
+
+    def test_a_cluster_is_examined_if_it_is_asked_for(self):
+        for flags, lines in (([], 0), (["--masters=2"], 1)):
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said), mock.patch.object(doctor.sys, "argv", ["doctor", *flags]):
+                self.assertEqual(doctor.main(), 0)
+            self.assertEqual(said.getvalue().count("memory of a cluster:"), lines)
+        for flag in ("--masters=17", "--masters=0", "--masters=-1", "--page_stores=5", "--masters=two"):
+            with contextlib.redirect_stderr(io.StringIO()) as error, self.assertRaises(SystemExit) as left, \
+                    mock.patch.object(doctor.sys, "argv", ["doctor", flag]):
+                doctor.main()
+            self.assertEqual(left.exception.code, 2)
+            self.assertIn("is not between 1 and", error.getvalue())
+
     def test_findings_are_no_failure_and_wrong_options_are(self):
         said = io.StringIO()
         with contextlib.redirect_stdout(said), mock.patch.object(doctor.sys, "argv", ["doctor", "--table_bytes=2G"]):
