@@ -47,10 +47,16 @@ mm::FlushBufferOptions LogOptions() {
   return options;
 }
 
+mm::LockProcessOptions LocksOfOne() {
+  mm::LockProcessOptions options;
+  options.masters = 1;
+  return options;
+}
+
 struct OneMaster {
   OneMaster(const Database& tables, size_t frames_max)
       : pages(tables),
-        locks(network.Join({mm::Role::kLocks, 0}), 1),
+        locks(network.Join({mm::Role::kLocks, 0}), LocksOfOne()),
         store(network.Join({mm::Role::kPageStore, 0}), pages),
         log(LogOptions(), std::make_unique<NullDevice>()) {
     mm::MasterOptions options;
@@ -58,7 +64,7 @@ struct OneMaster {
     options.frames_max = frames_max;
     mm::Network& own = network.Join({mm::Role::kMaster, 0});
     master = std::make_unique<mm::Master>(options, tables, own, log);
-    log.OnLfbDurable([this](const mm::LfbStamp& lfb) { master->applier().Offer({lfb, {}}); });
+    log.OnLfbDurable([this](const mm::LfbStamp& lfb) { master->applier().Offer({lfb, {}, {}, nullptr}); });
     locks.Start();
     store.Start();
     own.Start(*master);
@@ -91,16 +97,17 @@ void Run(uint64_t rows, uint32_t accesses, uint64_t txns) {
   const auto run = [&](uint64_t count) {
     ClusterWorkerOptions options;
     options.txn_count = count;
-    ClusterWorker<Ycsb> worker(WorkerId(0), *one.master, workload, workload.Generate(WorkerId(0), 10'000, 1), options);
+    ClusterWorker<Ycsb> worker(WorkerId(0), *one.master, workload, workload.Generate(WorkerId(0), 10'000, 1), options,
+                               nullptr);
     ClusterRunControl control;
     control.go = true;
-    const uint64_t allocated = allocations, nanos = host::ThreadCpuNanos(), bytes = one.log.record_bytes();
+    const uint64_t allocated = allocations, nanos = host::ThreadCpuNanos(), bytes = one.log.volume().record_bytes;
     worker.Run(control);
     const auto n = static_cast<double>(count);
     std::printf("%8.0f ns of processor time, %.2f allocations, %.0f bytes of records for each of %.0f transactions\n",
                 static_cast<double>(host::ThreadCpuNanos() - nanos) / n,
                 static_cast<double>(allocations - allocated) / n,
-                static_cast<double>(one.log.record_bytes() - bytes) / n, n);
+                static_cast<double>(one.log.volume().record_bytes - bytes) / n, n);
   };
   // Its pages come, rows get a version before, and pages split.
   run(rows * 4);
